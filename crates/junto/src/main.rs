@@ -1,0 +1,3 @@
+//! The `junto` binary: arguments in, text out.
+
+fn main() {}

@@ -1,0 +1,3 @@
+//! Chores in the language of the house.
+
+fn main() {}
