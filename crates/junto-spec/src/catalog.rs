@@ -17,10 +17,8 @@ pub fn file(file: &str) -> Option<&'static str> {
 /// The names in a folder of the catalog, sorted, without extension.
 pub fn names(folder: &str) -> Vec<&'static str> {
     let Some(dir) = CATALOG.get_dir(folder) else { return Vec::new() };
-    let mut names: Vec<_> = dir
-        .files()
-        .filter_map(|file| file.path().file_stem()?.to_str())
-        .collect();
+    let mut names: Vec<_> =
+        dir.files().filter_map(|file| file.path().file_stem()?.to_str()).collect();
     names.sort_unstable();
     names
 }

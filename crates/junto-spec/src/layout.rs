@@ -190,15 +190,15 @@ impl FromStr for Layout {
 
     fn from_str(text: &str) -> Result<Self, LayoutError> {
         let mut sizes = Sizes::default();
-        let mut axes = text.trim();
-        if let Some((count, rest)) = axes.split_once('x')
+        let mut parts = text.trim();
+        if let Some((count, rest)) = parts.split_once('x')
             && let Ok(replicas) = count.trim().parse()
         {
             sizes.replicas = replicas;
-            axes = rest.trim();
+            parts = rest.trim();
         }
         let mut seen = Vec::new();
-        for part in axes.split('+') {
+        for part in parts.split('+') {
             let part = part.trim().to_ascii_lowercase();
             let bad = || LayoutError::BadPart { part: part.clone(), text: text.to_string() };
             let digits = part.find(|c: char| c.is_ascii_digit()).ok_or_else(bad)?;

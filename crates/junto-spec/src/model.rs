@@ -1,6 +1,19 @@
 //! A model, as its Hugging Face `config.json` describes it. Field names are Hugging Face's own.
 
 use crate::format::Format;
+use crate::units::Bytes;
+
+pub mod count;
+pub mod error;
+mod fields;
+mod names;
+mod parse;
+pub mod quantization;
+mod vision;
+mod weights;
+
+#[cfg(test)]
+mod tests;
 
 /// A decoder-only language model.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,8 +34,12 @@ pub struct ModelSpec {
     pub tie_word_embeddings: bool,
     /// Multi-token-prediction layers in the checkpoint.
     pub num_nextn_predict_layers: u32,
+    /// The decoder layer inside each of them.
+    pub nextn_layer: Option<Layer>,
     /// Whether a vision tower comes with it.
     pub multimodal: bool,
+    /// Parameters of the vision tower and projector, where the config tells its shape.
+    pub vision_parameters: Option<u64>,
     /// One entry per decoder layer, in order.
     pub layers: Vec<Layer>,
     /// Format of each kind of module.
@@ -90,16 +107,27 @@ pub struct Gqa {
     pub head_dim: u32,
     /// Width of a value head (`head_dim` in most models).
     pub v_head_dim: u32,
-    /// Tokens a query looks back at; `None`: all of them.
+    /// Tokens a query looks back at (the chunk, in Llama 4's chunked attention); `None`: all.
     pub sliding_window: Option<u32>,
     /// Biases on q, k, v (and o, where the architecture has one).
     pub bias: Bias,
-    /// Norms over q and k heads.
-    pub qk_norm: bool,
+    /// Learned norms of q and k.
+    pub qk_norm: QkNorm,
     /// Output gate computed beside q: `q_proj` (or a `g_proj`) has as many more outputs.
     pub output_gate: OutputGate,
     /// Learned attention sinks, one per head (gpt-oss).
     pub sinks: bool,
+}
+
+/// Learned norms of queries and keys. Llama 4's has no weight, so it counts as `None`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum QkNorm {
+    /// None.
+    None,
+    /// One weight of `head_dim`, shared by all heads (Qwen3, GLM-4.5).
+    PerHead,
+    /// A weight over all heads at once (MiniMax-M2).
+    FullWidth,
 }
 
 /// Which attention projections have a bias.
@@ -144,7 +172,7 @@ pub struct Linear {
 /// The recurrence of a linear attention.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum LinearKind {
-    /// Gated DeltaNet (Qwen3-Next, Qwen3.5).
+    /// Gated delta net (Qwen3-Next, Qwen3.5).
     GatedDeltaNet,
     /// Kimi delta attention (Kimi-Linear).
     Kda,
@@ -190,8 +218,10 @@ pub struct Moe {
 pub struct Quantization {
     /// What the checkpoint calls it (`compressed-tensors`, `fp8`, `awq`, `mxfp4`, `nvfp4`, `none`).
     pub method: String,
-    /// Attention projections.
+    /// Attention projections other than the output's.
     pub attention: Format,
+    /// Attention output projection; NVIDIA's NVFP4 DeepSeek checkpoints quantize it alone.
+    pub attention_output: Format,
     /// Routed experts.
     pub routed_experts: Format,
     /// Shared experts.
@@ -202,4 +232,62 @@ pub struct Quantization {
     pub head: Format,
     /// Everything that is never quantized (embedding, norms, router).
     pub base: Format,
+}
+
+impl ModelSpec {
+    /// A model of the catalog that ships inside the binary.
+    pub fn catalog(name: &str) -> Result<Self, error::ModelError> {
+        match crate::catalog::text("models", name, "json") {
+            Some(text) => Self::from_json(text, name),
+            None => Err(error::ModelError::unknown_name(name)),
+        }
+    }
+}
+
+impl Layer {
+    /// Whether this layer mixes tokens by full or windowed attention, and so has a KV cache.
+    pub fn has_kv_cache(&self) -> bool {
+        !matches!(self.attention, Attention::Linear(_))
+    }
+}
+
+impl Attention {
+    /// Numbers that the cache keeps per token: MLA the latent, the rotary key and the indexer's
+    /// key; GQA a key and a value per key-value head; linear attention none.
+    ///
+    /// With a sliding window, the caller caps the tokens.
+    pub fn kv_numbers_per_token(&self) -> u64 {
+        match self {
+            Self::Mla(mla) => {
+                let indexer = mla.indexer.map_or(0, |indexer| u64::from(indexer.index_head_dim));
+                u64::from(mla.kv_lora_rank) + u64::from(mla.qk_rope_head_dim) + indexer
+            }
+            Self::Gqa(gqa) => {
+                u64::from(gqa.num_key_value_heads)
+                    * (u64::from(gqa.head_dim) + u64::from(gqa.v_head_dim))
+            }
+            Self::Linear(_) => 0,
+        }
+    }
+
+    /// Bytes of the fixed state of one sequence: zero unless the attention is linear.
+    ///
+    /// The recurrent state is kept in f32 (`mamba_ssm_dtype`), the last inputs of the short
+    /// convolution over q, k and v in bf16.
+    pub fn state_bytes(&self) -> Bytes {
+        let Self::Linear(linear) = self else { return Bytes(0.0) };
+        let keys = f64::from(linear.num_key_heads) * f64::from(linear.key_head_dim);
+        let values = f64::from(linear.num_value_heads) * f64::from(linear.value_head_dim);
+        let recurrent = values * f64::from(linear.key_head_dim) * 4.0;
+        let taps = f64::from(linear.conv_kernel_dim) - 1.0;
+        Bytes(recurrent + taps * (2.0 * keys + values) * 2.0)
+    }
+
+    /// Tokens a query looks back at; `None`: all of them (or, in linear attention, a state).
+    pub fn sliding_window(&self) -> Option<u32> {
+        match self {
+            Self::Gqa(gqa) => gqa.sliding_window,
+            Self::Mla(_) | Self::Linear(_) => None,
+        }
+    }
 }

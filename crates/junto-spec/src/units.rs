@@ -105,8 +105,15 @@ impl Seconds {
     }
 
     /// The larger of the two.
+    #[must_use]
     pub fn max(self, other: Self) -> Self {
         Self(self.0.max(other.0))
+    }
+
+    /// The smaller of the two.
+    #[must_use]
+    pub fn min(self, other: Self) -> Self {
+        Self(self.0.min(other.0))
     }
 }
 
