@@ -1,0 +1,3 @@
+//! The tree itself, held to its rules.
+
+mod tidy;
