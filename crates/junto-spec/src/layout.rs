@@ -31,6 +31,17 @@ impl Default for Sizes {
 ///
 /// A stage has `W = tp * dp` ranks; `ep` divides `W`; `moe_tp = W / ep`.
 /// Text form: `tp8`, `pp8`, `tp8+ep4`, `dp8+ep8`, `pp2+tp4+ep4`, `tp8+dcp4`, `2x tp4`.
+///
+/// ```
+/// use junto_spec::layout::Layout;
+///
+/// let hybrid: Layout = "tp8+ep4".parse()?;
+/// assert_eq!((hybrid.gpus(), hybrid.moe_tp()), (8, 2));
+///
+/// let refusal = "tp2+ep4".parse::<Layout>().unwrap_err();
+/// assert_eq!(refusal.to_string(), "ep4 does not divide the 2 ranks of a stage");
+/// # Ok::<(), junto_spec::layout::LayoutError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Layout {
     sizes: Sizes,
