@@ -12,6 +12,7 @@ use junto_spec::group::GroupKind;
 use junto_spec::layout::Layout;
 use junto_spec::machine::{Algorithm, Group, LinkKind, MachineSpec, Op};
 use junto_spec::model::Mlp;
+use junto_spec::source::Source;
 use junto_spec::units::{Bytes, Seconds};
 use std::ops::Range;
 
@@ -103,7 +104,8 @@ impl Prepared {
                 coster.machine.collective_time(call.op, algorithm, call.group, Bytes(payload));
             let bound = if payload < LINK_BOUND { Bound::Latency } else { Bound::Link };
             let time = time * coster.efficiency.collective_scale + sync;
-            cost.add(call.term, time * call.count, bound, source);
+            // A measured table times a fitted scale is fitted.
+            cost.add(call.term, time * call.count, bound, source.max(Source::Fitted));
             calls += call.count;
         }
         calls
