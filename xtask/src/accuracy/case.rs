@@ -303,11 +303,7 @@ fn load(row: &Row) -> Result<Load, String> {
             Some(number.as_f64().unwrap_or(1.0))
         }
         Value::Number(number) => number.as_f64().filter(|tokens| *tokens <= 1.0),
-        Value::Null
-            if notes.contains("decode") || row.id.contains("tp4") || row.id.starts_with("k26") =>
-        {
-            None
-        }
+        Value::Null if notes.contains("decode") || decodes_only(row) => None,
         Value::Null => return Err("output length not stated".to_string()),
         other => return Err(format!("output length {other} is no number")),
     };
@@ -325,6 +321,12 @@ fn load(row: &Row) -> Result<Load, String> {
         return Err("open loop".to_string());
     }
     Ok(Load { concurrency, input_len, output_len, requests: row.n_requests })
+}
+
+/// Figures of the rtx6kpro lab are of decode alone, from the server's counters, behind a context of
+/// `input_len` (the README of the data).
+fn decodes_only(row: &Row) -> bool {
+    row.comparable_group.starts_with("rtx6kpro-")
 }
 
 fn options(row: &Row) -> Result<Options, String> {
@@ -351,7 +353,7 @@ fn options(row: &Row) -> Result<Options, String> {
     if notes.contains("override to 64") {
         options.micro_batch = Some(64);
     }
-    if row.id.contains("mr64") || notes.contains("max-running 64") {
+    if notes.contains("max-running-requests 64") || notes.contains("max-running 64") {
         options.max_running = Some(64);
     }
     if notes.contains("mem fraction 0.88") {
