@@ -289,7 +289,7 @@ fn with_known<T>(
                     requests: None,
                 },
                 // A point that was measured ran, whatever the memory model thinks.
-                slots: slots(&case, &Memory::of(&case), &workload).max(1.0),
+                slots: slots(&case, &Memory::of(&case), &workload).requests.max(1.0),
                 output_tok_s: point.output_tok_s,
                 tpot_ms: point.tpot_ms,
             }

@@ -9,7 +9,7 @@ use crate::cost::pass::Coster;
 use crate::cost::work::ModelWork;
 use crate::memory::Memory;
 use crate::memory::model_bytes::ModelBytes;
-use crate::memory::slots::slots;
+use crate::memory::slots::{Cap, slots};
 use crate::options::Options;
 use crate::refusal::Refusal;
 use crate::rules::refuse;
@@ -17,7 +17,7 @@ use crate::steady::{Load, Steady};
 use junto_spec::engine::EngineProfile;
 use junto_spec::layout::{Layout, Sizes};
 use junto_spec::machine::MachineSpec;
-use junto_spec::model::{Attention, Mlp, ModelSpec};
+use junto_spec::model::{Mlp, ModelSpec};
 use junto_spec::workload::Workload;
 
 /// What is asked.
@@ -96,6 +96,8 @@ pub struct Candidate {
     pub memory: Memory,
     /// Requests that all replicas together can keep running.
     pub slots: f64,
+    /// What keeps it from more.
+    pub cap: Cap,
     /// What it gives at each concurrency asked for, in that order.
     pub points: Vec<Steady>,
     /// Whether another layout is so near that only a measurement tells which is the better: its
@@ -138,7 +140,7 @@ pub fn plan(question: &Question, layouts: &[Layout]) -> Plan {
             None => plan.ranked.push(candidate(question, &case, &work)),
         }
     }
-    let keyed = |candidate: Candidate| (score(&candidate), candidate);
+    let keyed = |candidate: Candidate| (candidate.score(), candidate);
     let mut keyed: Vec<_> = plan.ranked.into_iter().map(keyed).collect();
     keyed.sort_by(|(a, _), (b, _)| b.total_cmp(a));
     let best = keyed.first().map_or(0.0, |(score, _)| *score);
@@ -169,59 +171,46 @@ fn candidate(question: &Question, case: &Case, work: &ModelWork) -> Candidate {
     let points = question
         .concurrency
         .iter()
-        .map(|concurrency| coster.steady(&prepared, &load(concurrency), slots))
+        .map(|concurrency| coster.steady(&prepared, &load(concurrency), slots.requests))
         .collect();
     Candidate {
         layout: *case.layout,
         memory,
-        slots: slots * f64::from(case.layout.replicas()),
+        slots: slots.requests * f64::from(case.layout.replicas()),
+        cap: slots.cap,
         points,
         tied: false,
     }
 }
 
-/// Mean of the logarithm of output throughput over the points.
-fn score(candidate: &Candidate) -> f64 {
-    let sum: f64 = candidate.points.iter().map(|point| point.output_tok_s.ln()).sum();
-    sum / candidate.points.len().max(1) as f64
+impl Candidate {
+    /// What it is ranked by: the mean logarithm of output throughput over the points.
+    pub fn score(&self) -> f64 {
+        let sum: f64 = self.points.iter().map(|point| point.output_tok_s.ln()).sum();
+        sum / self.points.len().max(1) as f64
+    }
 }
 
-/// Every layout that uses all `gpus` GPUs, as far as engines could run it: `tp` up to the heads,
-/// `pp` up to the layers, `ep` up to the experts, `dcp` where the engine has it.
+/// Every layout that uses all `gpus` GPUs, in the axes that the engine has: `pp` up to the layers,
+/// `ep` up to the experts, `dp` and `dcp` where the engine knows them. Which of them run is for the
+/// rules to say.
 pub fn layouts(model: &ModelSpec, engine: &EngineProfile, gpus: u32) -> Vec<Layout> {
-    let heads = model.layers.iter().filter_map(|layer| match layer.attention {
-        Attention::Mla(mla) => Some(mla.num_attention_heads),
-        Attention::Gqa(gqa) => Some(gqa.num_attention_heads),
-        Attention::Linear(_) => None,
-    });
-    let heads = heads.min().unwrap_or(1);
     let experts = model.layers.iter().filter_map(|layer| match layer.mlp {
         Mlp::Moe(moe) => Some(moe.n_routed_experts),
         Mlp::Dense { .. } => None,
     });
-    let experts = experts.min();
+    let most_ep = experts.min().unwrap_or(1);
     let divisors = |n: u32| (1..=n).filter(move |divisor| n.is_multiple_of(*divisor));
     let mut found = Vec::new();
     for replicas in divisors(gpus) {
         for pp in divisors(gpus / replicas).filter(|pp| *pp as usize <= model.layers.len()) {
             let ranks = gpus / replicas / pp;
-            for tp in divisors(ranks).filter(|tp| heads.is_multiple_of(*tp)) {
+            for tp in divisors(ranks).filter(|tp| *tp == ranks || engine.can.attention_dp) {
                 let dp = ranks / tp;
-                if dp > 1 && !engine.can.attention_dp {
-                    continue;
-                }
-                let most = if engine.can.dcp { tp } else { 1 };
-                for ep in divisors(ranks) {
-                    let legal = match experts {
-                        None => ep == 1,
-                        Some(experts) => ep <= experts,
-                    };
-                    if !legal || !(engine.can.hybrid_ep || ep == 1 || ep == ranks) {
-                        continue;
-                    }
-                    for dcp in divisors(most) {
-                        let sizes = Sizes { pp, tp, dp, ep, dcp, replicas };
-                        found.extend(Layout::new(sizes));
+                let most_dcp = if engine.can.dcp { tp } else { 1 };
+                for ep in divisors(ranks).filter(|ep| *ep <= most_ep) {
+                    for dcp in divisors(most_dcp) {
+                        found.extend(Layout::new(Sizes { pp, tp, dp, ep, dcp, replicas }));
                     }
                 }
             }

@@ -286,7 +286,7 @@ fn layout(row: &Row, family: Family, n_gpus: u32) -> Result<Layout, String> {
 fn running_limit(case: &planner::Case<'_>, load: &Load) -> f64 {
     let output_len = load.output_len.unwrap_or(0.0);
     let workload = Workload { input_len: load.input_len, output_len };
-    slots(case, &Memory::of(case), &workload).max(1.0)
+    slots(case, &Memory::of(case), &workload).requests.max(1.0)
 }
 
 fn load(row: &Row) -> Result<Load, String> {

@@ -2,16 +2,13 @@
 
 use crate::constants::Efficiency;
 use crate::cost::pass::Pass;
-use crate::cost::roofline::roofline;
+use crate::cost::roofline::{TILE_ROWS, roofline};
 use crate::cost::term::Bound;
 use junto_spec::format::KvFormat;
 use junto_spec::layout::Layout;
 use junto_spec::machine::Gpu;
 use junto_spec::model::{Attention, Gqa, Linear, Mla};
 use junto_spec::units::{Bytes, Flops, Seconds};
-
-/// Rows of a tile of the matrix units.
-const TILE_ROWS: f64 = 16.0;
 
 /// Bytes and operations of the attention kernel of one layer on one rank.
 struct Work {

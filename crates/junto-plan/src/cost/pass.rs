@@ -4,7 +4,7 @@
 use crate::constants::Efficiency;
 use crate::cost::attention::attention_time;
 use crate::cost::comm::Prepared;
-use crate::cost::roofline::{rate, roofline};
+use crate::cost::roofline::{TILE_ROWS, rate, roofline};
 use crate::cost::term::{Bound, StepCost, Term};
 use crate::cost::work::{Experts, Gemm, LayerWork, ModelWork};
 use crate::options::{Graphs, Options, Placement};
@@ -16,8 +16,6 @@ use junto_spec::source::Source;
 use junto_spec::units::{Bytes, Flops, Seconds};
 use junto_spec::weight::Split;
 
-/// Rows of one tile of a grouped GEMM: an expert with one token pays for this many.
-const TILE_ROWS: f64 = 16.0;
 /// Most kinds of layer in one model (Llama-4 and Step-3.5 have four).
 pub(crate) const MAX_KINDS: usize = 16;
 
@@ -162,6 +160,7 @@ impl Coster<'_> {
         let balanced = self.options.placement == Placement::Balanced;
         let hit = self.work.routings[experts.routing].hit(pass.all_tokens, layout.ep(), balanced);
         let width = 1.0 / f64::from(layout.moe_tp());
+        // An expert with one token pays for a tile.
         let padded = hit.busiest * TILE_ROWS;
         let rows = padded.max(hit.busiest_pairs + padded / 2.0);
         let (time, bound) = roofline(

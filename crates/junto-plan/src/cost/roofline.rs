@@ -4,6 +4,9 @@ use crate::cost::term::Bound;
 use junto_spec::machine::Gpu;
 use junto_spec::units::{Bytes, BytesPerSecond, Flops, FlopsPerSecond, Seconds};
 
+/// Rows of one tile of the matrix units: fewer cost as much.
+pub(crate) const TILE_ROWS: f64 = 16.0;
+
 /// Time of a kernel that moves `bytes` and computes `flops`: `(m^p + c^p)^(1/p)` with `p = 3/2`.
 ///
 /// Kernels overlap the two imperfectly: measured grouped GEMMs lie between the sum (`p = 1`) and the

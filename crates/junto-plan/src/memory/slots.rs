@@ -14,13 +14,31 @@ const SGLANG_CLIP: f64 = 4096.0;
 /// `new_token_ratio` falls to this share of its start (`SGLANG_MIN_NEW_TOKEN_RATIO_FACTOR`).
 const SGLANG_DECAY: f64 = 0.14;
 
-/// Requests that one replica keeps running in the steady state: by its limit of running requests and
-/// by its KV cache, over all its attention groups.
-///
-/// 0 means that not even one fits.
-pub fn slots(case: &Case<'_>, memory: &Memory, workload: &Workload) -> f64 {
+/// What keeps more requests from running.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Cap {
+    /// The KV cache is full.
+    Memory,
+    /// The engine's limit of running requests, as asked or by default.
+    Limit,
+}
+
+/// How many requests one replica keeps running at most, over all its attention groups.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Slots {
+    /// Requests; 0 means that not even one fits.
+    pub requests: f64,
+    /// What keeps it from more.
+    pub cap: Cap,
+}
+
+/// The requests that one replica keeps running in the steady state, by its KV cache and by its limit
+/// of running requests.
+pub fn slots(case: &Case<'_>, memory: &Memory, workload: &Workload) -> Slots {
     let by_memory = (memory.kv / memory.kv_cost.request(held(case, workload))).floor();
-    by_memory.min(limit(case, memory)).max(0.0) * f64::from(case.layout.dp())
+    let limit = limit(case, memory);
+    let cap = if by_memory < limit { Cap::Memory } else { Cap::Limit };
+    Slots { requests: by_memory.min(limit).max(0.0) * f64::from(case.layout.dp()), cap }
 }
 
 /// Tokens that a running request takes out of the pool.

@@ -100,7 +100,7 @@ fn check_slots(owned: &Owned, layout: &str, workload: (f64, f64), expected: f64)
     let case = owned.case(&layout);
     let (input_len, output_len) = workload;
     let workload = Workload { input_len, output_len };
-    near(slots(&case, &Memory::of(&case), &workload), expected, 0.03, &layout.to_string());
+    near(slots(&case, &Memory::of(&case), &workload).requests, expected, 0.03, &layout.to_string());
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::ranked::kv_tokens;
 use crate::basis::{is_apart, tied_with_first};
 use crate::number::{change, count, short, whole};
 use junto_plan::cost::term::Bound;
+use junto_plan::memory::slots::Cap;
 use junto_plan::search::{Candidate, Plan, Question};
 use junto_plan::steady::Steady;
 use junto_plan::why;
@@ -33,7 +34,7 @@ fn first(question: &Question, plan: &Plan, best: &Candidate) -> String {
         );
     }
     let ahead = plan.ranked.get(1).map_or(String::new(), |second| {
-        let ratio = (mean_log(best) - mean_log(second)).exp();
+        let ratio = (best.score() - second.score()).exp();
         format!(", {} against {}", change(1.0, ratio), second.layout)
     });
     format!(
@@ -51,11 +52,6 @@ fn listed(items: &[String]) -> String {
         [one] => one.clone(),
         [first @ .., last] => format!("{} and {last}", first.join(", ")),
     }
-}
-
-fn mean_log(candidate: &Candidate) -> f64 {
-    let sum: f64 = candidate.points.iter().map(|point| point.output_tok_s.ln()).sum();
-    sum / candidate.points.len() as f64
 }
 
 /// What separates it from the best layouts of other kinds, among those that it is surely ahead of.
@@ -111,20 +107,25 @@ fn limit(best: &Candidate) -> String {
     let load = point.concurrency;
     let terms = point.terms.terms();
     let largest = terms.max_by(|(_, a), (_, b)| a.time.0.total_cmp(&b.time.0));
-    let memory = format!(
-        "its KV cache of {} tokens keeps at most {} running",
-        short(kv_tokens(best)),
-        count(best.slots as usize, "request")
-    );
+    let (tokens, most) = (short(kv_tokens(best)), count(best.slots as usize, "request"));
+    let (limit, keeps) = match best.cap {
+        Cap::Memory => {
+            ("memory", format!("its KV cache of {tokens} tokens keeps at most {most} running"))
+        }
+        Cap::Limit => {
+            let room = format!("though its KV cache of {tokens} tokens has room for more");
+            ("the engine's setting", format!("at most {most} may run, {room}"))
+        }
+    };
     if point.running + 0.5 < load {
         let running = whole(point.running.floor());
         return format!(
-            "At C={load} memory is the limit: {memory}, so {running} run and the rest wait."
+            "At C={load} {limit} is the limit: {keeps}, so {running} run and the rest wait."
         );
     }
-    let Some((term, part)) = largest else { return format!("{memory}.") };
+    let Some((term, part)) = largest else { return format!("{keeps}.") };
     format!(
-        "At C={load} the largest part of a token is {} ({} of {} ms, bound by {}); {memory}.",
+        "At C={load} the largest part of a token is {} ({} of {} ms, bound by {}); {keeps}.",
         term.name(),
         short(part.time.ms()),
         short(point.tpot.ms()),

@@ -76,6 +76,30 @@ fn layouts_that_cannot_exist_are_mistakes() {
 }
 
 #[test]
+fn the_limit_that_is_named_is_the_one_that_binds() {
+    let text = |more: &[&str]| {
+        let asked = [&["plan", "--layouts", "tp8", "--concurrency", "256"], more].concat();
+        stdout(&args(&asked), 0).replace('\n', " ")
+    };
+    let full = text(&[]);
+    assert!(full.contains("At C=256 memory is the limit"), "{full}");
+    let set = text(&["--max-running", "16"]);
+    assert!(
+        set.contains("the engine's setting is the limit: at most 16 requests may run"),
+        "{set}"
+    );
+}
+
+#[test]
+fn an_engine_that_cannot_cut_experts_says_so() {
+    let asked = ["plan", "--engine", "vllm-0.33", "--json"];
+    let plan: Value = serde_json::from_str(&stdout(&args(&asked), 0)).unwrap();
+    let refused = plan["refused"].as_array().unwrap();
+    let hybrid = refused.iter().find(|refusal| refusal["layout"] == "tp8+ep4").unwrap();
+    assert_eq!(hybrid["rule"], "C5");
+}
+
+#[test]
 fn the_answer_fits_a_terminal() {
     let text = stdout(&args(&["plan"]), 0);
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
