@@ -17,6 +17,10 @@ fn factor_width(key: Key) -> f64 {
 }
 /// Expected error of a good row, ln.
 const NOISE: f64 = 0.10;
+/// A campaign of `n` rows weighs `n` to this power: a large one leads but does not rule.
+const CAMPAIGN_EXPONENT: f64 = 0.7;
+/// Most Gauss-Newton steps of a fit.
+const STEPS: u32 = 40;
 
 /// Weight of a time to first token beside a throughput.
 const TTFT_WEIGHT: f64 = 0.3;
@@ -72,16 +76,12 @@ pub(super) fn parameters(cases: &[Case]) -> Vec<Parameter> {
     parameters
 }
 
-/// Fits the constants to some cases. Each group weighs as the square root of its rows, so that a
-/// large campaign leads but does not rule.
-pub(super) fn fit_cases(
-    start: &Constants,
-    cases: &[&Case],
-    parameters: &[Parameter],
-    steps: u32,
-) -> Constants {
+/// Fits the constants to some cases, from the priors.
+pub(super) fn fit_cases(cases: &[&Case], parameters: &[Parameter]) -> Constants {
     let rows_of = |group: &str| cases.iter().filter(|case| case.group == group).count() as f64;
-    let weights: Vec<f64> = cases.iter().map(|case| rows_of(&case.group).powf(-0.15)).collect();
+    // A residual is squared, so a row counts as the square of its weight.
+    let weight = |case: &&Case| rows_of(&case.group).powf((CAMPAIGN_EXPONENT - 1.0) / 2.0);
+    let weights: Vec<f64> = cases.iter().map(weight).collect();
     let mean = weights.iter().sum::<f64>() / weights.len() as f64;
     let weights: Vec<f64> = weights.iter().map(|weight| weight / mean).collect();
     let part = |range: std::ops::Range<usize>, constants: &Constants, only: Option<&Parameter>| {
@@ -107,7 +107,7 @@ pub(super) fn fit_cases(
         }
         all
     };
-    fit(start, parameters, Effort { steps, noise: NOISE }, &residuals)
+    fit(&Constants::priors(), parameters, Effort { steps: STEPS, noise: NOISE }, &residuals)
 }
 
 /// Whether a parameter can change the prediction of a case.
